@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHeaderView, QKeySequenceEdit, QLineEdit, QTreeWid
 
 from studio.app import keys
 from studio.app.widgets import factory
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.layout import SteadyWidth
 
 _NAME = Qt.ItemDataRole.UserRole  # item role of the command's name
@@ -36,6 +37,7 @@ class ShortcutList(QWidget):
         factory.retain_size_when_hidden(self.error)
         self.reset = factory.button("Reset", "Restore the command's default keys.", slot=self._on_reset)
         self.reset_all = factory.button("Reset all", _RESET_ALL, slot=self._on_reset_all)
+        NoSecondPress(self.reset_all, lambda: bool(self._before_reset))
         SteadyWidth(self.reset_all, "Reset all", "Undo reset")
         self._before_reset: dict[str, str] = {}  # the user's keys before Reset all, until the next change
         factory.set_name_and_tip(self.search, "Search", "Show only the shortcuts with this text.")

@@ -16,7 +16,8 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -320,6 +321,16 @@ def click(widget: QWidget) -> None:
     """Click an enabled, visible control with the mouse."""
     assert widget.isEnabled(), widget.toolTip()
     QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+def double_click(widget: QWidget, in_its_place: QWidget | None = None) -> None:
+    """Click a control twice. in_its_place: the control that is under the mouse after the first click, if another."""
+    click(widget)
+    second, left = in_its_place or widget, Qt.MouseButton.LeftButton
+    at = QPointF(second.rect().center())
+    for kind in (QEvent.Type.MouseButtonDblClick, QEvent.Type.MouseButtonRelease):
+        event = QMouseEvent(kind, at, second.mapToGlobal(at), left, left, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(second, event)
 
 
 def _delete_closed_widgets() -> None:

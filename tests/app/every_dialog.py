@@ -60,7 +60,7 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
         FreeSpaceDialog(session, session.runs.runs[:1], window), MessageHistory(window.notices.history, window),
         ClassDialog(window, ["item/sword"], 1_234), RecolourDialog(window, session, _some_sprites(window)),
         ValueDialog(window, {"element": ["fire"]}, 1_234), RenameDialog(window, "element", "fire", ["element"]),
-        GivenTilesDialog(window.generate, session, TileSetSpec("corner", ("item/sword", "b", "c", "transparent")), 16),
+        GivenTilesDialog(window, session, TileSetSpec("corner", ("item/sword", "b", "c", "transparent")), 16),
     ):  # fmt: skip
         made.open()
         yield "", made

@@ -163,7 +163,7 @@ class PageWheel(QObject):
 
 
 class NoSecondPress(QObject):
-    """Keeps a second Enter or a double click on Start from pressing the Cancel button that has replaced Start.
+    """Keeps a second Enter or a double click on Start from pressing the Cancel or Pause button in its place.
 
     The Space key and a click press Cancel.
     """
@@ -175,10 +175,10 @@ class NoSecondPress(QObject):
         button.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        is_second = event.type() == QEvent.Type.MouseButtonDblClick
+        is_second = event.type() == QEvent.Type.MouseButtonDblClick  # nor does it start what its first click cancelled
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            is_second = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        return (is_second and self._is_cancel()) or super().eventFilter(watched, event)
+            is_second = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._is_cancel()
+        return is_second or super().eventFilter(watched, event)
 
 
 class FocusWhenShown(QObject):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app.widgets import factory
 from studio.app.widgets.input import NoSecondPress
+from tests.app.conftest import double_click
 
 
 class StartAndCancel(QWidget):
@@ -55,11 +55,7 @@ def test_a_second_enter_does_not_cancel(pair: StartAndCancel, key: Qt.Key) -> No
 
 
 def test_a_double_click_does_not_cancel(pair: StartAndCancel) -> None:
-    left, at = Qt.MouseButton.LeftButton, QPointF(pair.start.rect().center())
-    QTest.mouseClick(pair.start, left)
-    for kind in (QEvent.Type.MouseButtonDblClick, QEvent.Type.MouseButtonRelease):
-        event = QMouseEvent(kind, at, pair.cancel.mapToGlobal(at), left, left, Qt.KeyboardModifier.NoModifier)
-        QApplication.sendEvent(pair.cancel, event)
+    double_click(pair.start, pair.cancel)
     assert pair.pressed == ["start"] and pair.cancel.isVisible()
     QTest.mouseClick(pair.cancel, Qt.MouseButton.LeftButton)
     assert pair.pressed == ["start", "cancel"]
@@ -73,3 +69,6 @@ def test_a_button_that_starts_and_cancels(qtbot: QtBot) -> None:
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Return, Qt.Key.Key_Space, Qt.Key.Key_Return):
         QTest.keyClick(button, key)
     assert states == [True, False, True]
+    for _ in range(2):
+        double_click(button)
+    assert states == [True, False, True, False, True]

@@ -11,6 +11,7 @@ from studio.app import keys, theme
 from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Progress
 
@@ -47,6 +48,7 @@ class QueuePanel(QWidget):
         about = "Runs that wait for training. The top one is next. Drag to reorder."
         factory.set_name_and_tip(self.list, "Queue", about)
         self.switch = factory.button("Start queue", _START, "play", slot=self._on_switch_clicked)
+        NoSecondPress(self.switch, lambda: session.queue.is_on)
         SteadyWidth(self.switch, "Start queue", "Pause queue")
         up, down = "Move the selected run up. ({queue_up})", "Move the selected run down. ({queue_down})"
         self.earlier = factory.tool_button("chevron-up", "Move up", up, self._on_move_up)

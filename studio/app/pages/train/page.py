@@ -17,6 +17,7 @@ from studio.app.pages.train.setup import SetupPanel
 from studio.app.state.session import Session
 from studio.app.state.training.training import CurrentTraining
 from studio.app.widgets import factory
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Advised, Event
 from studio.core.formatting import count
@@ -212,6 +213,7 @@ class TrainingButtons(QWidget):
         stop = "Stop the training and save a checkpoint. You can resume later. ({stop})"
         self.stop = button("Stop", stop, "stop", slot=training.stop)
         self.stop.setMinimumHeight(40)
+        NoSecondPress(self.pause, lambda: training.state != "paused")
         SteadyWidth(self.pause, "Pause", "Resume", "Pausing…")
         SteadyWidth(self.stop, "Stop", "Saving…")
         stop_watching = "Stop watching this run; the training continues."

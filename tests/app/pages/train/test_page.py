@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -40,6 +42,7 @@ from tests.app.conftest import (
     LONG_MS,
     click,
     cpu_of,
+    double_click,
     endless,
     open_sprites,
     start_endless,
@@ -122,6 +125,22 @@ def test_pause_and_stop(qtbot: QtBot, ready: Session) -> None:
     wait_idle(qtbot, ready)
     assert training.path is not None
     assert summarise(training.path).standing == "stopped"
+
+
+def test_a_double_click_starts_and_does_not_pause(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+    session, controls = window.session, window.train.controls
+    open_sprites(qtbot, session, sprite_folder)
+    window.show_page("train")
+    double_click(controls.start, controls.pause)
+    wait_for_steps(qtbot, session)
+    QTest.keyClick(controls.pause, Qt.Key.Key_Return)
+    assert state(session) == "training"
+    double_click(controls.pause)
+    assert state(session) == "paused"
+    QTest.keyClick(controls.pause, Qt.Key.Key_Return)
+    assert state(session) == "training"
+    session.training.stop()
+    wait_idle(qtbot, session)
 
 
 def test_save_checkpoint_on_request(qtbot: QtBot, window: Window) -> None:
