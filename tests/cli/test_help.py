@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -21,6 +22,7 @@ from studio.exports.png import save_files
 from tests.cli.tools import TINY, Studio, training
 
 _BLOCK = re.compile(r"^```sh\n(?P<lines>.*?)^```", re.MULTILINE | re.DOTALL)
+_TERRAINS = {"grass": "trees", "sand": "gems", "water": "fish"}  # classes of tiles in the guide: demo sprites instead
 _TRAINING = (["train"], ["queue", "add"])
 
 
@@ -70,18 +72,34 @@ def test_commands_of_the_guide_run(topic: str, tmp_path: Path, monkeypatch: pyte
 
 
 def _make_files(folder: Path) -> None:
-    """Write the files of the guide's commands: demo sprites in two classes, images, a mask, a palette."""
-    for name, count in (("my-sprites", 120), ("more-sprites", 120), ("few-sprites", 24)):
-        for kind in ("swords", "potions"):
-            save_files(folder / name / kind, _demo_sprites(kind, count))
+    """Write the files of the guide's commands: demo sprites with classes and attributes, images, a mask, palettes."""
+    for name, count in (("my-sprites", 60), ("more-sprites", 60), ("few-sprites", 24)):
+        for kind, demo in (("swords", "swords"), ("potions", "potions"), *_TERRAINS.items()):
+            save_files(folder / name / kind, _demo_sprites(demo, count))
+        paths_of_sprites = sorted((folder / name).rglob("*.png"))
+        rows = [
+            f"{path.relative_to(folder / name).as_posix()},{path.parent.name},{element},shield"
+            for path, element in zip(paths_of_sprites, itertools.cycle(["ice", "fire"]))
+        ]
+        (folder / name / "labels.csv").write_text("\n".join(["file,class,element,kind", *rows]))
     sprites = _demo_sprites("swords", 5)
     for name, image in zip(("a", "b", "c", "sprite", "shape"), sprites, strict=True):
         Image.fromarray(image).save(folder / f"{name}.png")
+    tile_set = np.pad(sprites[0], [(0, 3 * sprites.shape[1]), (0, 3 * sprites.shape[2]), (0, 0)])  # a tile of sixteen
+    Image.fromarray(tile_set).save(folder / "begun.png")
     mask = np.zeros(sprites.shape[1:3], np.uint8)
     mask[: len(mask) // 2] = 255
     Image.fromarray(mask).save(folder / "mask.png")
     _make_characters(folder)
     (folder / "warm.hex").write_text("ff0000\nffcc00\n442200\n")
+    _write_palette(folder / "gold.gpl", "402000 804010 c08020 f0c040 fff0a0")
+    _write_palette(folder / "db32.gpl", "3f3f74 306082 5b6ee1 639bff 5fcde4 cbdbfc")
+
+
+def _write_palette(path: Path, colours: str) -> None:
+    """Write a GIMP palette of colours in hexadecimal."""
+    lines = [" ".join(map(str, bytes.fromhex(colour))) for colour in colours.split()]
+    path.write_text("\n".join(["GIMP Palette", *lines]))
 
 
 def _make_characters(folder: Path) -> None:

@@ -41,7 +41,7 @@ def test_result_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_result_of_a_process_of_its_own_is_stored() -> None:
     events = list(run_experiment(FakeExperiment(), small_context(seed=7)))
     first = events[0]  # long before the process is up
-    assert isinstance(first, Progress) and "starting" in first.what
+    assert isinstance(first, Progress) and first.what == "loading PyTorch"
     _assert_stored(events)
 
 

@@ -193,8 +193,9 @@ def _speed(
 ) -> Generator[Progress, None, tuple[float, float]]:
     """Train for `seconds`, in at least a step; return sprites per second, and the seconds before the first batch.
 
-    Yields `progress` after each epoch.
+    Yields `progress` at the start and after each epoch.
     """
+    yield progress
     begun_s = time.perf_counter()
     batches = iter(loader)
     next(batches)
