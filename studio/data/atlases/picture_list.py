@@ -64,10 +64,11 @@ class TileGrid:
         across, down = self.spacing
         fitting = (width - self.margin[0] + across) // (self.tile[0] + across)
         columns, rows = self.columns or fitting, (height - self.margin[1] + down) // (self.tile[1] + down)
-        if min(fitting, columns) * rows > MAX_SHEET_SPRITES:
-            words = f"{escape_unprintable(self.source)} describes {min(fitting, columns) * rows:,} tiles"
+        shown = min(fitting, columns)  # the file may claim billions of columns
+        if shown * rows > MAX_SHEET_SPRITES:
+            words = f"{escape_unprintable(self.source)} describes {shown * rows:,} tiles"
             raise UnreadableFile("refused", f"{words}: too many to be read")
-        indices = ((row * columns + column, column, row) for row in range(rows) for column in range(columns))
+        indices = ((row * columns + column, column, row) for row in range(rows) for column in range(shown))
         return [
             Region(
                 self.names.get(index, f"tile {index}"),
@@ -76,7 +77,6 @@ class TileGrid:
                 attributes=self.attributes.get(index, ()),
             )
             for index, column, row in indices
-            if column < fitting
         ]
 
 

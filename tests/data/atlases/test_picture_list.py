@@ -12,6 +12,7 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases import base, picture_list
+from studio.data.atlases.picture_list import TileGrid
 from studio.data.atlases.tiled import TiledTileSet
 from studio.data.files.source_files import SourceFile
 from studio.data.reading.finding import locate_sprites
@@ -138,3 +139,8 @@ def test_an_unusable_tile_set_is_listed(tmp_path: Path, name: str, text: str, re
     event = imported(tmp_path / "set", size=16)
     assert list(reasons(event)) == ([f"maps/{name}"] if reason else []) and len(event.sprites) >= 2
     assert reason in "".join(reasons(event).values())
+
+
+def test_a_claim_of_billions_of_columns_takes_no_time() -> None:
+    tiles = TileGrid("meadow.ldtk", (8, 8), columns=1 << 60).regions(16, 16)
+    assert [tile.box for tile in tiles] == [base.Box(x, y, 8, 8) for y in (0, 8) for x in (0, 8)]
