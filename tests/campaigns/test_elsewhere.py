@@ -164,10 +164,10 @@ def test_a_cut_link_and_a_killed_command_change_nothing(server: Server, tmp_path
     send_request(there, pause=True)  # so that it does not end before the link is cut
     wait_until(lambda: (live := read_heartbeat(there)) is not None and live.is_paused)
     server.cut()
-    command.until("The link to far is lost.")
+    command.until("Reconnecting…")
     send_request(there, pause=False)
     server.start()
-    command.until("The link to far is back.")
+    command.until("Connected to far again.")
     wait_until(lambda: RunDir(there).progress().step > 0)
     command.kill()
     assert marker.remote_target_of(there) == place and not RunDir(there).is_busy()
