@@ -1,8 +1,8 @@
-"""Let Tab move the focus in the order of the layouts, also for widgets made later."""
+"""Let Tab move the focus in the order of the layouts, also for widgets made later; keep a lost focus nearby."""
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtWidgets import (
     QAbstractButton,
     QLayout,
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from studio.app import keys
 
+_USED = (QEvent.Type.KeyPress, QEvent.Type.MouseButtonPress, QEvent.Type.FocusOut, QEvent.Type.DeferredDelete)
 TAB_REASONS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
@@ -63,11 +64,38 @@ def tab_stops(widget: QWidget, also: QWidget | None = None) -> Iterator[QWidget]
             yield from tab_stops(part, also)
 
 
+class FocusReturn(QObject):
+    """Gives the focus back to a disabled control once it is enabled, unless the user has used another control."""
+
+    def __init__(self, lost: QWidget, holder: QWidget) -> None:
+        """Watch a control that lost the focus by being disabled, and the control that has the focus now."""
+        super().__init__(lost)
+        self._lost, self._holder = lost, holder
+        for widget in (lost, holder):
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        is_back = watched is self._lost and event.type() == QEvent.Type.EnabledChange and self._lost.isEnabled()
+        if is_back or (watched is self._holder and event.type() in _USED):
+            self._lost.removeEventFilter(self)
+            self._holder.removeEventFilter(self)
+            self.deleteLater()
+            if is_back and self._lost.isVisible():
+                self._lost.setFocus()
+        return super().eventFilter(watched, event)
+
+
 def move_focus(window: QWidget, *, forward: bool) -> bool:
-    """Move the focus to the next (`forward`) or the previous control; return False without controls."""
+    """Move the focus to the next (`forward`) or the previous control; return False without controls.
+
+    Qt also asks for it if the focused control is disabled or hidden.
+    """
+    lost: QWidget | None = window.focusWidget()
     stop, reasons = next_stop(window, forward=forward), Qt.FocusReason
     if stop is not None:
         stop.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        if lost is not None and lost is not stop and not lost.isEnabled():
+            FocusReturn(lost, stop)
     return stop is not None
 
 
@@ -84,14 +112,31 @@ def _focus_last(part: QWidget, stops: Sequence[QWidget]) -> None:
 
 
 def next_stop(window: QWidget, *, forward: bool) -> QWidget | None:
-    """Return the control after (`forward`) or before the focused control; None without controls."""
+    """Return the control after (`forward`) or before the focused control; None without controls.
+
+    If the focused control has just been disabled or hidden, return a control nearby.
+    """
     focused: QWidget | None = window.focusWidget()
-    stops = list(tab_stops(window, focused))  # also a button that a click has just disabled
+    if focused is not None and not (focused.isEnabled() and focused.isVisible()):
+        return _stop_near(focused, window)
+    stops = list(tab_stops(window, focused))  # also an area that takes clicks but not Tab
     while focused is not None and focused not in stops:  # the text field of a spin box, or a clicked area
         focused = focused.parentWidget()
     if not stops or focused is None:
         return stops[0 if forward else -1] if stops else None
     return stops[(stops.index(focused) + (1 if forward else -1)) % len(stops)]
+
+
+def _stop_near(lost: QWidget, window: QWidget) -> QWidget | None:
+    """Return the control after a disabled or hidden one, or else the one before, in the smallest part with any."""
+    part: QWidget | None = lost
+    while part is not None and part is not window:
+        part = part.parentWidget()
+        stops = list(tab_stops(part or window, lost))
+        place = stops.index(lost) if lost in stops else -1  # a stack leaves out its hidden pages
+        if near := stops[place + 1 :] or stops[place - 1 : place]:
+            return near[0]
+    return None
 
 
 def _pane(widget: QWidget, window: QMainWindow) -> QWidget:
@@ -130,11 +175,16 @@ def _parts(widget: QWidget) -> Sequence[QWidget | None]:
 
 
 def _placed(layout: QLayout) -> Iterator[QWidget]:
-    """Yield the widgets of a layout and of its inner layouts, in order."""
-    for index in range(layout.count()):
-        item = layout.itemAt(index)
-        inner = item.layout() if item is not None else None
-        if item is not None and (placed := item.widget()) is not None:
-            yield placed
-        elif inner is not None:
-            yield from _placed(inner)
+    """Yield the widgets of a layout and of its inner layouts, in order.
+
+    Does not call QLayout.itemAt(): PySide would tie the items to the short-lived Python object of the layout, and
+    disable the items of a `FlowLayout` with it, so that the next layout pass crashes.
+    """
+    owner = layout.parentWidget()
+    parts = [*layout.children(), *(owner.children() if owner is not None else ())]
+    places = {layout.indexOf(part): part for part in parts if isinstance(part, QWidget | QLayout)}
+    for _, part in sorted((place, part) for place, part in places.items() if place >= 0):
+        if isinstance(part, QLayout):
+            yield from _placed(part)
+        else:
+            yield part
