@@ -32,9 +32,9 @@ def choose_time_mean(rgba: NDArray[np.uint8]) -> float:
     """Choose the mean of the logit of training times, by the detail of sprites uint8 [N, S, S, 4].
 
     The detail is the mean squared difference of neighbouring pixels, divided by the variance of a pixel: 2 for random
-    pixels, little for large shapes. The less detail, the less of a sprite the same noise hides, and the network learns
-    the shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024). Below the usual detail, the mean falls by
-    half the logarithm; by the whole logarithm, as in these papers, details become poor.
+    pixels, little for large shapes. The same noise hides less of a large shape, so the network learns the shape only
+    at more noise (Hoogeboom et al. 2023, Esser et al. 2024). For sprites with little detail, the mean falls by half the
+    logarithm of the detail; by the whole logarithm, as in these papers, details become poor.
     """
     x = rgba[:: max(1, rgba.size // 4 // _MOST_PIXELS)].astype(np.float32)
     x[..., :3] *= x[..., 3:] / 255
