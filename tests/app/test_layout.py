@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QLabel,
-    QLayout,
     QLineEdit,
     QPushButton,
     QSplitter,
@@ -37,6 +36,7 @@ from studio.app.background.job_events import OnlySheets
 from studio.app.widgets import factory
 from studio.app.widgets.factory import ElidedLabel
 from studio.app.widgets.layout import Collapsible
+from studio.app.widgets.tab_order import laid_out
 from studio.app.widgets.wrapping import ScrollArea
 from studio.app.window import Window
 from studio.core import paths
@@ -143,17 +143,6 @@ def overlapping(widget: QWidget) -> Iterator[tuple[QWidget, QWidget]]:
     for one, other in itertools.combinations(shown, 2):
         if QRect.intersects(one.geometry(), other.geometry()):
             yield one, other
-
-
-def laid_out(layout: QLayout) -> Iterator[QWidget]:
-    """Return the widgets of a layout and of the layouts in it."""
-    for index in range(layout.count()):
-        item = layout.itemAt(index)
-        assert item is not None
-        if (widget := item.widget()) is not None:
-            yield widget
-        elif (inner := item.layout()) is not None:
-            yield from laid_out(inner)
 
 
 def views(window: Window) -> Iterator[str]:

@@ -169,12 +169,12 @@ def _parts(widget: QWidget) -> Sequence[QWidget | None]:
     if isinstance(widget, QScrollArea):
         return [widget.widget()]
     layout = widget.layout()
-    placed = list(_placed(layout)) if layout is not None else []
+    placed = list(laid_out(layout)) if layout is not None else []
     others = [each for each in widget.children() if isinstance(each, QWidget) and each not in placed]
     return placed + [each for each in others if not each.isWindow()]
 
 
-def _placed(layout: QLayout) -> Iterator[QWidget]:
+def laid_out(layout: QLayout) -> Iterator[QWidget]:
     """Yield the widgets of a layout and of its inner layouts, in order.
 
     Does not call QLayout.itemAt(): PySide would tie the items to the short-lived Python object of the layout, and
@@ -185,6 +185,6 @@ def _placed(layout: QLayout) -> Iterator[QWidget]:
     places = {layout.indexOf(part): part for part in parts if isinstance(part, QWidget | QLayout)}
     for _, part in sorted((place, part) for place, part in places.items() if place >= 0):
         if isinstance(part, QLayout):
-            yield from _placed(part)
+            yield from laid_out(part)
         else:
             yield part
