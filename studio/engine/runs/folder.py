@@ -95,6 +95,12 @@ class RunRecord:
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     ancestors: tuple[Ancestor, ...] = ()  # nearest first; empty for a run from scratch
     start_sha256: str = ""  # of start.safetensors; empty without the file
+    automatic: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # the values of settings that were on Auto
+
+    @property
+    def chosen_config(self) -> Mapping[str, Any]:
+        """The settings as the user chose them: *Auto* instead of the value that the studio found for these sprites."""
+        return {**self.config, **self.automatic}
 
     @property
     def examples(self) -> str:
@@ -206,8 +212,11 @@ class RunDir:
         with self._wrap_parse_errors(RECORD_FILE):
             record = records.convert(values, RunRecord)
         current = former_names.SETTINGS[""] | former_names.SETTINGS.get(record.recipe, {})
-        config = {current.get(name, name): value for name, value in record.config.items()}
-        return dataclasses.replace(record, config=config)
+        config, automatic = (
+            {current.get(name, name): value for name, value in settings.items()}
+            for settings in (record.config, record.automatic)
+        )
+        return dataclasses.replace(record, config=config, automatic=automatic)
 
     def progress(self) -> RunProgress:
         """Read state.json; return step 0 before the file exists. Raises RunError."""

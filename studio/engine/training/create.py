@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -106,6 +106,7 @@ class _Plan(NamedTuple):
     sprites: Sprites
     config: TrainingConfig
     network: nn.Module
+    automatic: dict[str, Any]  # as in RunRecord
     notices: list[Notice]
 
 
@@ -119,13 +120,15 @@ def _make_plan(new: NewRun) -> _Plan:
     if parent is not None:
         notes += _differences(config, parent.adapt(config))
         config = parent.adapt(config)  # width and depth must equal the parent's
+    asked = config.to_json()
     config = new.recipe.resolve(config, chosen)
+    automatic = {name: asked[name] for name, value in config.to_json().items() if value != asked[name]}
     torch.manual_seed(config.seed)  # the seed determines the initial weights
     network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:
         left = parent.copy_weights(network, new.recipe, Spec.of(chosen))
         notes += [f"{left} start weights don't fit {chosen.size} pixels and are random instead."] if left else []
-    return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
+    return _Plan(chosen, config, network, automatic, [Notice("info", note) for note in notes])
 
 
 def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
@@ -340,7 +343,7 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     device = new.device
     return RunRecord(
-        name=nfc(new.path.name), recipe=new.recipe.name, config=plan.config.to_json(),
+        name=nfc(new.path.name), recipe=new.recipe.name, config=plan.config.to_json(), automatic=plan.automatic,
         size=sprites.size, class_names=sprites.class_names, target_names=sprites.target_names,
         cells=sprites.sets.cells, attributes=Spec.of(sprites).attributes,
         data_title=sprites.title, data_count=len(sprites),

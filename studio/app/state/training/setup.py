@@ -54,7 +54,7 @@ class TrainingSetup(UndoableSettings):
         Raises UsageError if the recipe or a setting is unknown.
         """
         recipe = self._recipe_of(record)
-        config = recipe.Config.from_json(record.config)
+        config = recipe.Config.from_json(record.chosen_config)
         with self.step("use a run's settings"):
             self.choose_recipe(recipe.name)
             self.choose_parent(STARTER if record.parent == STARTER else None, remember=False)
@@ -78,7 +78,7 @@ class TrainingSetup(UndoableSettings):
         """
         with contextlib.suppress(UsageError):
             recipe = self._recipe_of(record)
-            config = recipe.Config.from_json(record.config)
+            config = recipe.Config.from_json(record.chosen_config)
             with self.step(""):  # resuming a run can't be undone
                 self.choose_recipe(recipe.name)
             self.parents.show_run(recipe, record)

@@ -270,7 +270,7 @@ def test_retrain_with_settings_or_from_model(qtbot: QtBot, own_run: Path, ready:
     with qtbot.waitSignal(actions.train_requested):
         like.trigger()
     assert setup.recipe is not None and setup.recipe.name == "generator" and setup.config is not None
-    assert setup.config.to_json() == found.record.config and setup.parents.source_for(setup.recipe) is None
+    assert setup.config.to_json() == found.record.chosen_config and setup.parents.source_for(setup.recipe) is None
     assert setup.problem() == "Opening sprites…"
     qtbot.waitUntil(lambda: ready.open_sprites.sprites is not None, timeout=LONG_MS)
     qtbot.waitUntil(lambda: not setup.problem(), timeout=LONG_MS)

@@ -249,7 +249,7 @@ def test_resumed_run_shows_its_parent(qtbot: QtBot, own_run: Path, ready: Sessio
     starter = replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),))
     setup.show_run(starter)
     assert setup.parents.source_for(recipe) == STARTER and setup.config is not None
-    assert setup.config.to_json() == record.config  # the recipe's own, not the starter's
+    assert setup.config.to_json() == record.chosen_config  # the recipe's own, not the starter's
     setup.show_run(record)
     assert setup.parents.source_for(recipe) is None
     open_sprites(qtbot, ready, sprite_folder)
@@ -267,7 +267,7 @@ def test_resumed_run_keeps_choices_for_other_sprites(
     setup.choose_preset("Standard")
     setup.show_run(record)
     setup.show_run(record)
-    assert setup.config is not None and setup.config.to_json() == record.config and setup.preset == ""
+    assert setup.config is not None and setup.config.to_json() == record.chosen_config and setup.preset == ""
     assert setup.shows_run
     setup.store()
     assert ready.settings.text("generator preset") == "Standard"
@@ -286,7 +286,7 @@ def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Ses
     setup.choose_preset("Standard")
     setup.use_settings(own_run, record)
     open_sprites(qtbot, ready, sprite_folder)  # a small set, which would start from the starter
-    assert setup.config is not None and setup.config.to_json() == record.config
+    assert setup.config is not None and setup.config.to_json() == record.chosen_config != record.config
     assert setup.parents.source_for(recipe) is None and setup.preset == ""
     setup.store()
     again = Session(Settings())
