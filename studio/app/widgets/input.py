@@ -163,9 +163,9 @@ class PageWheel(QObject):
 
 
 class NoSecondPress(QObject):
-    """Keeps a second Enter or a double click on Start from pressing the Cancel or Pause button in its place.
+    """Keeps a second Enter or a double click on Start from pressing the Cancel or Pause button in the place of Start.
 
-    The Space key and a click press Cancel.
+    The Space key and a single click press the button.
     """
 
     def __init__(self, button: QAbstractButton, is_cancel: Callable[[], bool] = lambda: True) -> None:
@@ -175,7 +175,7 @@ class NoSecondPress(QObject):
         button.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        is_second = event.type() == QEvent.Type.MouseButtonDblClick  # nor does it start what its first click cancelled
+        is_second = event.type() == QEvent.Type.MouseButtonDblClick  # a second click on Cancel does not start again
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             is_second = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._is_cancel()
         return is_second or super().eventFilter(watched, event)

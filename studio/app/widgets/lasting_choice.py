@@ -1,4 +1,4 @@
-"""A user's choice that survives a change of the entries, such as another model's classes."""
+"""Remembers the user's choice in a combo box while another model does not offer it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from studio.app.widgets import factory
 
 
 class LastingChoice(QObject):
-    """Remembers the data of the user's choice in a combo box, also while the box does not offer the choice."""
+    """Selects the user's choice in a combo box again whenever new entries contain it."""
 
     def __init__(self, box: QComboBox) -> None:
         super().__init__(box)
         self._box = box
-        self.wanted: object = None  # None: no choice so far
+        self.wanted: object = None  # the data of the user's choice; None before a choice
         box.currentIndexChanged.connect(self._on_chosen)
 
     def fill(self, items: Iterable[tuple[str, object]], usual: object) -> None:

@@ -88,7 +88,7 @@ class FocusReturn(QObject):
 def move_focus(window: QWidget, *, forward: bool) -> bool:
     """Move the focus to the next (`forward`) or the previous control; return False without controls.
 
-    Qt also asks for it if the focused control is disabled or hidden.
+    Qt also moves the focus after the focused control was disabled or hidden.
     """
     lost: QWidget | None = window.focusWidget()
     stop, reasons = next_stop(window, forward=forward), Qt.FocusReason

@@ -95,11 +95,12 @@ class RunRecord:
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     ancestors: tuple[Ancestor, ...] = ()  # nearest first; empty for a run from scratch
     start_sha256: str = ""  # of start.safetensors; empty without the file
-    automatic: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # the values of settings that were on Auto
+    # By setting that was on Auto: the value for *Auto*. `config` has the value that the studio chose.
+    automatic: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def chosen_config(self) -> Mapping[str, Any]:
-        """The settings as the user chose them: *Auto* instead of the value that the studio found for these sprites."""
+        """The settings as the user chose them, with *Auto* where the studio chose the value for the run's sprites."""
         return {**self.config, **self.automatic}
 
     @property

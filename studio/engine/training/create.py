@@ -47,7 +47,7 @@ from studio.engine.training.state import Training
 from studio.recipes.base import Recipe, Spec
 
 MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
-_MANY_CLASSES = 10  # too many to add sprites to each of them
+_MANY_CLASSES = 10  # with more classes, adding sprites to every class is too much work
 
 
 class NewRun(NamedTuple):
@@ -101,7 +101,7 @@ def create_queued_run(new: NewRun) -> Events:
 
 
 class _Plan(NamedTuple):
-    """A new run before its files are written: selected sprites, and settings and weights, of its parent if any."""
+    """What a new run consists of, before its files are written. A parent determines the weights and some settings."""
 
     sprites: Sprites
     config: TrainingConfig
@@ -245,7 +245,7 @@ def _schedule_notice(training: Training) -> Notice:
 def _no_validation_notice(sprites: Sprites, recipe: Recipe) -> Notice:
     """Return a notice that no sprites are left for validation, with what helps for few or for many classes."""
     if recipe.makes == "sets":
-        hint = "All of them look alike, as recolours do. To validate the model, add different ones."
+        hint = f"All {recipe.noun}s look alike, as recolours do. To validate the model, add different {recipe.noun}s."
         return Notice("info", f"No {recipe.noun}s are left for validation.", hint)
     is_split_up = (sprites.class_counts() > 0).sum() > _MANY_CLASSES
     remedy = "use larger classes, such as one per folder" if is_split_up else "add different sprites to each class"

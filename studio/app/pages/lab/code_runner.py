@@ -183,7 +183,7 @@ class CodeRunner(QWidget):
         start, stop = (self.start, reason), (self.stop, "" if run.is_running() else "No program is running.")
         pressed, following = (start, stop) if run.is_running() else (stop, start)
         factory.set_enabled(*following)
-        if pressed[0].hasFocus():  # before the pressed button is disabled, which would lose the focus
+        if pressed[0].hasFocus():  # before the pressed button is disabled: the focus might go to Reset
             following[0].setFocus()
         factory.set_enabled(*pressed)
         factory.set_enabled(self.reset, "" if code != self._original else "The code is unchanged.")
